@@ -12,6 +12,7 @@ from streamquake.harness.verdict.evidence.batch_offsets import drained_before_en
 from streamquake.harness.verdict.evidence.batch_reports import contradicted_reports
 from streamquake.harness.verdict.evidence.batch_sequence import contradicted_batches
 from streamquake.harness.verdict.evidence.batch_topics import read_other_topics
+from streamquake.harness.verdict.evidence.checkpoint_numbers import contradicted_checkpoints
 from streamquake.harness.verdict.evidence.drain import (
     checkpoints_stop_before_drain,
     output_after_drain,
@@ -72,7 +73,8 @@ class Execution(Check):
     a checkpoint that is not recorded to complete, samples of the metrics after its end, events
     whose times are not in the order of the record, a stamp of the engine that is later than the
     observation of its event, an attempt of a task on two nodes or after a later one, a failure of
-    an attempt that its task had not reached or had left, or on another node."""
+    an attempt that its task had not reached or had left, or on another node, a checkpoint whose
+    number, acknowledgement or folder contradicts those of the others."""
 
     name: ClassVar[str] = "execution"
 
@@ -134,6 +136,7 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     yield from contradicted_reports(history)
     yield from contradicted_attempts(history)
     yield from contradicted_failures(history)
+    yield from contradicted_checkpoints(history)
     if (short := drained_before_end(history, case.experiment.workload.topics())) is not None:
         yield short
     jobs = case.experiment.jobs.values()
