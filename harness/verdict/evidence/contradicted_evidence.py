@@ -9,9 +9,19 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from streamquake.cluster.runtime.runtime import ContainerStatus
 from streamquake.faults.fault import Fault
-from streamquake.faults.requirement import Requirements, at_least, is_number, one_of, some, unmet
+from streamquake.faults.requirement import (
+    Requirements,
+    at_least,
+    is_number,
+    more_than,
+    one_of,
+    some,
+    unmet,
+)
 from streamquake.faults.schedule.step import Step
+from streamquake.harness.verdict.evidence.engine_clock import epoch_ms_of
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
 from streamquake.reports.record.fault_events import (
     FaultHealed,
@@ -58,6 +68,7 @@ def contradicted_heal(step: Step, attempt: StepAttempt, topology: Topology) -> I
             *_unrecorded(observed, required),
             *_other_parts(observed, fault.observed_parts(topology, target)),
             *unmet(observed, required),
+            *_without_process(observed),
             *_other_baseline(target, observed, began),
         ):
             yield f"it is recorded as healed on {target}, and {message}"
@@ -74,6 +85,18 @@ def _unrecorded(observed: Mapping[str, Any], required: Requirements) -> Iterator
     """A message where not all was observed that is needed to prove it."""
     if missing := [name for name in required if name not in observed]:
         yield f"its {', '.join(missing)} is not recorded"
+
+
+def _without_process(observed: Mapping[str, Any]) -> Iterator[str]:
+    """A message where a node is recorded as running without a process, or without its start. A node
+    that was removed has neither."""
+    if observed.get("status") != ContainerStatus.RUNNING:
+        return
+    if "pid" in observed and not more_than(0).is_met(pid := observed["pid"]):
+        yield f"it runs as the process {pid}"
+    started_at = observed.get("started_at")
+    if isinstance(started_at, str) and epoch_ms_of(started_at) is None:
+        yield f"it runs since {started_at!r}, which is no time stamp"
 
 
 def _other_parts(observed: Mapping[str, Any], parts: Mapping[str, Set[str]]) -> Iterator[str]:

@@ -66,6 +66,10 @@ def _contradicted_moments(event: FaultEvent, known: Sequence[FaultEvent]) -> Ite
         before_s = _before_s(seen_ns, event.called_ns)
         if before_s > TWO_CLOCKS_S:
             yield f"its removal was seen {before_s:.1f} s before its heal acted"
+    elif isinstance(event, HealCalled) and event.in_place_ns is not None:
+        effects = [each.moment_ns for each in known if isinstance(each, FaultInEffect)]
+        if before_s := _before_s(event.in_place_ns, max(effects, default=event.in_place_ns)):
+            yield f"it is recorded as last found in place {before_s:.1f} s before its effect"
 
 
 def _contradicted_delay(event: FaultInEffect) -> Iterator[str]:

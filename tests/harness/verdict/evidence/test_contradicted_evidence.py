@@ -35,6 +35,7 @@ SILENT = dict.fromkeys(OPEN, "timed out")
 COPIES = {"steered": True, "acknowledged": 7, "most_copies": 9, "exploded": 4}
 STOPPED = {"packets_stopped": 9, "probes_stopped": 4}
 KILLED_EXECUTOR = {"executors_before": [7], "executors": [8], "before": {"executors": [7]}}
+EARLIER, LATER = "2026-01-01T10:00:00.5Z", "2026-01-01T10:01:00.123456789Z"
 HALF_OPEN = {"a -> b:1": "refused", "b -> a:1": "timed out"}
 USUAL = {"bytes_per_record": 200, "largest_bytes": 210}
 LARGE = {"steered": True, "acknowledged": 9, "bytes_per_record": 900, "largest_bytes": 5000}
@@ -330,7 +331,7 @@ def test_every_observation_that_proves_it_must_be_recorded(
     """The state before the injection is recorded once, with the first verification."""
     killed = {**DOWN, "pid": 0, "oom_killed": False, "signal": "KILL", "started_at": "1"}
     before = {"before": {"status": "running", "started_at": "1"}}
-    again = {**UP, **before, "started_at": "2", "pid": 8}
+    again = {**UP, **before, "started_at": LATER, "pid": 8}
     story = observed(
         {**killed, **before},
         later={name: value for name, value in killed.items() if name not in later},
@@ -435,7 +436,10 @@ def test_every_verification_is_judged_as_the_first() -> None:
         ("pause", {}, {"status": "exited"}, ""),  # another fault may have ended it
         ("pause", {}, {"status": "paused"}, "status: expected a text other than paused, got pau"),
         ("pause", {}, {"status": None}, "status: expected a text other than paused, got None"),
-        ("kill", {}, {**UP, "started_at": "9", "before": {"started_at": "8"}}, ""),
+        ("kill", {}, {**UP, "started_at": LATER, "before": {"started_at": EARLIER}}, ""),
+        ("kill", {}, {**UP, "started_at": "other"}, "it runs since 'other', which is no time"),
+        ("kill", {}, {**UP, "pid": 0}, "it runs as the process 0"),
+        ("kill", {}, {"status": "gone", "pid": 0, "started_at": ""}, ""),
         ("kill", {}, {**UP, "pid": 8, "before": {"pid": 7}}, ""),
         ("kill", {}, {**UP, "pid": 7, "before": {"pid": 7}}, "pid: expected another than 7, got 7"),
         ("power_off", {}, {"sandbox": "running"}, ""),
@@ -450,7 +454,12 @@ def test_every_verification_is_judged_as_the_first() -> None:
         ("surge", {"factor": 2}, {"acknowledged": None}, "acknowledged: expected at least 0"),
         ("slow_operator", {"delay_ms": 5}, {"rules": 0, "status": "paused"}, "status: expected a"),
         ("slow_operator", {"delay_ms": 5}, {"rules": 0, "status": "exited"}, ""),
-        ("kill", {}, {**UP, "started_at": "9", "before": {"started_at": "9"}}, "started_at: exp"),
+        (
+            "kill",
+            {},
+            {**UP, "started_at": LATER, "before": {"started_at": LATER}},
+            "started_at: exp",
+        ),
         ("cpu_limit", {"cpus": 0.2}, {"cpus": 0.2}, "cpus: expected another than 0.2, got 0.2"),
         (
             "cpu_limit",

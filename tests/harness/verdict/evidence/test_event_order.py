@@ -110,6 +110,16 @@ def test_a_removal_is_seen_after_its_heal_acted(called_ns: int, early: str) -> N
     assert messages(story) == [message] * bool(early)
 
 
+@pytest.mark.parametrize(
+    ("in_place_ns", "early_s"), [(4 * 10**9, ""), (2 * 10**9, ""), (-7, "2.0"), (None, "")]
+)
+def test_a_fault_is_found_in_place_after_its_effect(in_place_ns: int | None, early_s: str) -> None:
+    """A heal that names no such moment is of an older record, or had nothing to undo."""
+    story = recorded(*USUAL[:-2]).at(5, HEAL, step=0, in_place_ns=in_place_ns)
+    message = f"it is recorded as last found in place {early_s} s before its effect"
+    assert messages(story) == [message] * bool(early_s)
+
+
 def test_a_disordered_record_is_undecided(tmp_path: Path) -> None:
     story = Story().effect(1).at(2, HEALED, step=0).at(3, STILL, step=0)
     result = Effect().check(case(story, tmp_path))
