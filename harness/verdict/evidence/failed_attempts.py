@@ -8,6 +8,7 @@ task itself.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from streamquake.harness.verdict.evidence.affected_subtasks import TASK
@@ -23,17 +24,16 @@ def contradicted_failures(history: History) -> Iterator[str]:
     that of one attempt, and none by stamps where a fault moved the clocks."""
     subtasks = attempts_of(history)
     nodes = {node for events in subtasks.values() for each in events if (node := node_of(each))}
+    unclear = {job for (job, *_), events in subtasks.items() if _counted_anew(events)}
+    tasks = defaultdict[tuple[str | None, str, int], list[Sequence[TaskChanged]]](list)
+    for (job, _, subtask), events in subtasks.items():
+        tasks[job, events[0].name, subtask].append(events)
     for failure in history.of(JobFailing):
         named = TASK.fullmatch(failure.task or "")
-        if named is None or named["attempt"] is None:
+        if named is None or named["attempt"] is None or failure.job in unclear:
             continue
-        of_job = [events for (job, *_), events in subtasks.items() if job == failure.job]
-        own = [
-            events
-            for events in of_job
-            if (events[0].name, events[0].subtask) == (named["name"], int(named["ordinal"]) - 1)
-        ]
-        if len(own) != 1 or any(map(_counted_anew, of_job)):
+        own = tasks.get((failure.job, named["name"], int(named["ordinal"]) - 1), [])
+        if len(own) != 1:
             continue
         task, attempt = own[0], int(named["attempt"])
         reason = (
