@@ -29,7 +29,9 @@ def second_kill(event: EventRecord) -> Iterator[EventRecord]:
     ended_by = {"exit_code": KILLED, "oom_killed": False, "signal": "KILL"}
     killed = {"status": "exited", "pid": 0, **ended_by}
     ended = {NODE: {**before, **killed, "before": before}}
-    again = {"status": "running", "pid": 8, "started_at": "again", "before": before}
+    # By the clock of the recorded run, between the call of the heal and its observation.
+    started_at = "2026-11-24T04:59:01.7Z"
+    again = {"status": "running", "pid": 8, "started_at": started_at, "before": before}
     yield at(called_ns, Action.FAULT_CALLED, **fault, params={})
     yield at(effect_ns, Action.CONTAINER_DIED, node=NODE, exit_code=KILLED)
     yield at(
