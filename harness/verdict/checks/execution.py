@@ -21,6 +21,7 @@ from streamquake.harness.verdict.evidence.ended_jobs import contradicted_ends, d
 from streamquake.harness.verdict.evidence.failed_attempts import contradicted_failures
 from streamquake.harness.verdict.evidence.failed_batches import completed_without_tasks
 from streamquake.harness.verdict.evidence.future_stamps import stamped_after_its_observation
+from streamquake.harness.verdict.evidence.late_running import running_after_acknowledgement
 from streamquake.harness.verdict.evidence.load_plan import load_problems
 from streamquake.harness.verdict.evidence.lost_sandboxes import (
     lost_sandboxes,
@@ -34,6 +35,7 @@ from streamquake.harness.verdict.evidence.submitted_jobs import (
     event_of_unknown_job,
     replaced_without_end,
 )
+from streamquake.harness.verdict.evidence.unexplained_attempts import unexplained_attempts
 from streamquake.harness.verdict.evidence.unexplained_ends import (
     ended_from_outside,
     how,
@@ -72,8 +74,9 @@ class Execution(Check):
     a query that ended over a batch, an event of a job or query that was not submitted, a commit of
     a checkpoint that is not recorded to complete, samples of the metrics after its end, events
     whose times are not in the order of the record, a stamp of the engine that is later than the
-    observation of its event, an attempt of a task on two nodes or after a later one, a failure of
-    an attempt that its task had not reached or had left, or on another node, a checkpoint whose
+    observation of its event, an attempt of a task on two nodes, after a later one, that begins
+    while its job goes on running, or that runs long after it acknowledged a checkpoint, a failure
+    of an attempt that its task had not reached or had left, or on another node, a checkpoint whose
     number, acknowledgement or folder contradicts those of the others."""
 
     name: ClassVar[str] = "execution"
@@ -135,6 +138,8 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     yield from contradicted_batches(history)
     yield from contradicted_reports(history)
     yield from contradicted_attempts(history)
+    yield from unexplained_attempts(history)
+    yield from running_after_acknowledgement(history)
     yield from contradicted_failures(history)
     yield from contradicted_checkpoints(history)
     if (short := drained_before_end(history, case.experiment.workload.topics())) is not None:
