@@ -21,7 +21,6 @@ from streamquake.harness.verdict.evidence.ended_jobs import contradicted_ends, d
 from streamquake.harness.verdict.evidence.failed_attempts import contradicted_failures
 from streamquake.harness.verdict.evidence.failed_batches import completed_without_tasks
 from streamquake.harness.verdict.evidence.future_stamps import stamped_after_its_observation
-from streamquake.harness.verdict.evidence.late_running import running_after_acknowledgement
 from streamquake.harness.verdict.evidence.load_plan import load_problems
 from streamquake.harness.verdict.evidence.lost_sandboxes import (
     lost_sandboxes,
@@ -30,18 +29,19 @@ from streamquake.harness.verdict.evidence.lost_sandboxes import (
 from streamquake.harness.verdict.evidence.other_jobs import drained_without_others
 from streamquake.harness.verdict.evidence.output_growth import contradicted_growth
 from streamquake.harness.verdict.evidence.recorded_order import out_of_order
+from streamquake.harness.verdict.evidence.running_contradictions import seen_to_run_late
 from streamquake.harness.verdict.evidence.sample_times import sampled_after_the_end
 from streamquake.harness.verdict.evidence.submitted_jobs import (
     event_of_unknown_job,
     replaced_without_end,
 )
-from streamquake.harness.verdict.evidence.unexplained_attempts import unexplained_attempts
 from streamquake.harness.verdict.evidence.unexplained_ends import (
     ended_from_outside,
     how,
     not_started_again,
 )
 from streamquake.harness.verdict.evidence.unknown_commits import unknown_commit
+from streamquake.harness.verdict.evidence.unobserved_restarts import restarted_without_failure
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.reports.record.run_events import (
@@ -66,18 +66,18 @@ class Execution(Check):
     up, that ended and was not started again, that a signal ended or that was out of memory without
     a fault, or that lost its network without a fault, a wall clock that was set, a drain that left
     records unread, a job that goes on after its end or that read what was sent after it, a job that
-    replaces one that did not end or of which nothing is recorded, a drain without a checkpoint that
-    completed after the load, output after the drain, an output that does not grow from its former
-    end, micro-batches with a gap, that completed twice, that read other offsets than they can have
-    or other topics, or of which one task or all failed, a query that was restored from another
-    batch than its last one, a drain before the last batch had read the load, or all of a partition,
-    a query that ended over a batch, an event of a job or query that was not submitted, a commit of
-    a checkpoint that is not recorded to complete, samples of the metrics after its end, events
-    whose times are not in the order of the record, a stamp of the engine that is later than the
-    observation of its event, an attempt of a task on two nodes, after a later one, that begins
-    while its job goes on running, or that runs long after it acknowledged a checkpoint, a failure
-    of an attempt that its task had not reached or had left, or on another node, a checkpoint whose
-    number, acknowledgement or folder contradicts those of the others."""
+    replaces one that did not end or of which nothing is recorded, a subtask that was seen to run
+    long after it took part in checkpoints or that began anew without a failure, a drain without a
+    checkpoint that completed after the load, output after the drain, an output that does not grow
+    from its former end, micro-batches with a gap, that completed twice, that read other offsets
+    than they can have or other topics, or of which one task or all failed, a query that was
+    restored from another batch than its last one, a drain before the last batch had read the load,
+    or all of a partition, a query that ended over a batch, an event of a job or query that was not
+    submitted, a commit of a checkpoint that is not recorded to complete, samples of the metrics
+    after its end, events whose times are not in the order of the record, a stamp of the engine that
+    is later than the observation of its event, an attempt of a task on two nodes or after a later
+    one, a failure of an attempt that its task had not reached or had left, or on another node, a
+    checkpoint whose number, acknowledgement or folder contradicts those of the others."""
 
     name: ClassVar[str] = "execution"
 
@@ -138,8 +138,6 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     yield from contradicted_batches(history)
     yield from contradicted_reports(history)
     yield from contradicted_attempts(history)
-    yield from unexplained_attempts(history)
-    yield from running_after_acknowledgement(history)
     yield from contradicted_failures(history)
     yield from contradicted_checkpoints(history)
     if (short := drained_before_end(history, case.experiment.workload.topics())) is not None:
@@ -153,6 +151,8 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
         yield unknown_job
     if (unseen := replaced_without_end(history)) is not None:
         yield unseen
+    yield from seen_to_run_late(history)
+    yield from restarted_without_failure(history, case.experiment.topology)
     # Without a job the load itself writes the outputs, and its last records may be seen late.
     if job is not None and (output := output_after_drain(history)) is not None:
         yield f"the output {output.output} grew after the drain"

@@ -1,13 +1,33 @@
-"""Restarts of a job that were counted, or numbered an attempt, and are not in the record."""
+"""Restarts of a job of which the record has a part only: they were counted, or numbered an attempt,
+or began one, and the rest of them is not recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from streamquake.harness.verdict.evidence.task_restarts import SubtaskHistory
+from streamquake.cluster.engines.flink.operations import SCHEDULER
+from streamquake.faults.schedule.event_times import stamp_ms
+from streamquake.harness.verdict.evidence.engine_clock import clock_moved
+from streamquake.harness.verdict.evidence.task_restarts import (
+    SubtaskHistory,
+    restarts_since_first_run,
+)
 from streamquake.reports.record.history import History
-from streamquake.reports.record.job_events import JobFailing, JobRestarting
+from streamquake.reports.record.job_events import (
+    JobFailing,
+    JobRestarting,
+    JobRunning,
+    JobSubmitted,
+    TaskChanged,
+)
+from streamquake.topologies.model import Topology
+
+FAILURES = (JobFailing, JobRestarting)
+"""The events of which a restart has one at least, unless the scheduler restarts by itself."""
+DEFAULT, SCHEDULER_MODE = "default", "scheduler-mode"
+"""The scheduler that restarts a job after a failure only, and Flink's other setting that selects
+one."""
 
 
 def unobserved_restarts(history: History, after_ns: int = 0) -> Iterator[str]:
@@ -49,3 +69,58 @@ def skipped_attempts(
                     f"{task.name} ({task.subtask}) is recorded in attempt {before} and then in "
                     f"attempt {attempt}, and the job with {recorded} restarts"
                 )
+
+
+def restarted_without_failure(history: History, topology: Topology) -> Iterator[str]:
+    """A message for each job of which a subtask began anew after all had run, and no failure and no
+    restart is recorded between the two deployments, by the stamps of the engine.
+
+    Of several failures that a restart is due to the engine may report the first one only: so the
+    whole job must have been seen to run in between. Nothing is known where a fault moved the
+    clocks, in records without these stamps, and of a scheduler that restarts a job to rescale it.
+    """
+    if clock_moved(history) or _may_rescale_by_itself(topology):
+        return
+    for job in dict.fromkeys(event.job for event in history.of(JobSubmitted)):
+        events = history.of(TaskChanged, JobRunning, *FAILURES)
+        own = History(event for event in events if event.job == job)
+        if any(stamp_ms(event) is None for event in own.of(*FAILURES)):
+            continue
+        found = restarts_since_first_run(own).values()
+        message = next(filter(None, (_without_failure(task, own) for task in found)), None)
+        if message is not None:
+            yield message
+
+
+def _without_failure(task: SubtaskHistory, own: History) -> str | None:
+    """A message for the first new attempt of a subtask that no failure of the job explains."""
+    deployed = [(each, _deployed_ms(each)) for each in ((task.before,), *task.attempts)]
+    known = [(attempt, at_ms) for attempt, at_ms in deployed if at_ms > 0]
+    for (former, former_ms), (attempt, at_ms) in pairwise(known):
+        since_ns, until_ns = former[0].at_ns, attempt[0].at_ns
+        whole = any(since_ns <= each.at_ns <= until_ns for each in own.of(JobRunning))
+        stamps_ms = (stamp_ms(event) or 0 for event in own.of(*FAILURES))
+        failed = any(former_ms <= each <= at_ms for each in stamps_ms)
+        if whole and not failed:
+            return (
+                f"{task.name} ({task.subtask}) began anew at {attempt[0].at_s:.1f} s, and no "
+                "failure of its job is recorded since its attempt before"
+            )
+    return None
+
+
+def _deployed_ms(attempt: Sequence[TaskChanged]) -> float:
+    """When an attempt was deployed, epoch ms; 0 where it was not, or is not known."""
+    return max((event.start_ms or 0 for event in attempt), default=0)
+
+
+def _may_rescale_by_itself(topology: Topology) -> bool:
+    """Whether a Flink has, or may have, a scheduler that restarts a job to rescale it: of a system
+    that is only used, the settings are not known."""
+    return any(
+        service.endpoint is not None
+        or SCHEDULER_MODE in service.config
+        or str(service.config.get(SCHEDULER, DEFAULT)).lower() != DEFAULT
+        for service in topology.services.values()
+        if service.engine == "flink"
+    )
