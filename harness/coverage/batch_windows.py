@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from streamquake.harness.coverage.phase_window import Moment, PhaseWindow
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock
-from streamquake.harness.verdict.evidence.restores import BREAKS, is_failure
+from streamquake.harness.verdict.evidence.restores import is_failure
 from streamquake.reports.coverage.cell import CheckpointKind, Phase
 from streamquake.reports.record.checkpoint_events import (
     BatchRunning,
@@ -16,7 +16,7 @@ from streamquake.reports.record.checkpoint_events import (
     SinkWritten,
 )
 from streamquake.reports.record.history import History
-from streamquake.reports.record.job_events import JobEnded, JobEvent
+from streamquake.reports.record.job_events import FAILURES, JobEnded, JobEvent
 
 BEGINS: Mapping[type[JobEvent], Phase] = {
     OffsetWritten: Phase.PLANNED,
@@ -37,7 +37,7 @@ FOLLOWS: Mapping[Phase, tuple[Phase, int]] = {
 def batch_windows(history: History) -> Iterator[PhaseWindow]:
     """The phases of every micro-batch, each until the step that begins the next one."""
     clock = EngineClock(history)
-    events = sorted(history.of(BatchStep, *BREAKS, JobEnded), key=clock.moment_ns)
+    events = sorted(history.of(BatchStep, *FAILURES, JobEnded), key=clock.moment_ns)
     for job in dict.fromkeys(event.job for event in history.of(BatchStep)):
         current: BatchStep | None = None
         for event in (each for each in events if each.job == job):

@@ -10,13 +10,13 @@ from streamquake.harness.coverage.phase_window import NEVER_NS, Moment, PhaseWin
 from streamquake.harness.verdict.evidence.checkpoint_completion import IN_PROGRESS
 from streamquake.harness.verdict.evidence.checkpoints import Checkpoint
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock
-from streamquake.harness.verdict.evidence.restores import BREAKS
 from streamquake.reports.coverage.cell import CheckpointKind, Phase
 from streamquake.reports.record.checkpoint_events import (
     CheckpointAllAcknowledged,
     CheckpointCompleted,
 )
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import FAILURES
 from streamquake.reports.record.run_events import SinkCommitted
 
 
@@ -44,7 +44,7 @@ class _Facts:
             key = (event.job, event.checkpoint)
             self.in_progress_ns[key] = max(event.at_ns, self.in_progress_ns.get(key, 0))
         self._committed = history.of(SinkCommitted)
-        self._next_ends = sorted(e.at_ns for e in history.of(CheckpointCompleted, *BREAKS))
+        self._next_ends = sorted(e.at_ns for e in history.of(CheckpointCompleted, *FAILURES))
 
     def committed_by_ns(self, number: int, completed_ns: int) -> int:
         """The latest moment at which the output of a checkpoint was committed for the first time:

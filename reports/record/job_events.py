@@ -85,6 +85,10 @@ class JobRestarting(JobEvent, action=Action.JOB_RESTARTING):
     """The time of the event, in milliseconds since the epoch."""
 
 
+FAILURES = (JobFailing, JobRestarting)
+"""The events with which an engine reports a failure."""
+
+
 class JobRestored(JobEvent, action=Action.JOB_RESTORED):
     """The job restored a checkpoint."""
 

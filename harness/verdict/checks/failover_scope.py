@@ -26,7 +26,6 @@ from streamquake.harness.verdict.evidence.down_by_itself import (
 )
 from streamquake.harness.verdict.evidence.early_deployments import deployed_before
 from streamquake.harness.verdict.evidence.failovers import (
-    FAILURES,
     SEEN_BEFORE_S,
     Failover,
     affects_no_task,
@@ -57,6 +56,7 @@ from streamquake.reports.record.fault_events import FaultHealed, FaultInEffect
 from streamquake.reports.record.fault_windows import fault_windows
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import (
+    FAILURES,
     JobFailing,
     JobRestarting,
     JobRunning,

@@ -44,19 +44,17 @@ from streamquake.reports.record.fault_events import (
 )
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import (
+    FAILURES,
     ExecutorLost,
     JobEnded,
     JobEvent,
     JobFailing,
-    JobRestarting,
     JobRunning,
     JobSubmitted,
     TaskChanged,
 )
 from streamquake.reports.record.metrics import Samples
 
-FAILURES = (JobFailing, JobRestarting)
-"""The events with which an engine reports a failure."""
 SEEN_BEFORE_S = 2.0
 """How long before its failure the end of a task may be observed."""
 

@@ -11,11 +11,10 @@ from dataclasses import replace
 
 from streamquake.faults.schedule.event_times import stamp_ms
 from streamquake.harness.verdict.evidence.engine_clock import STAMP_NS, EngineClock, clock_moved
-from streamquake.harness.verdict.evidence.restores import BREAKS
 from streamquake.reports.record.event import Event
 from streamquake.reports.record.fault_events import FaultCalled
 from streamquake.reports.record.history import History
-from streamquake.reports.record.job_events import JobEvent, JobRunning, TaskChanged
+from streamquake.reports.record.job_events import FAILURES, JobEvent, JobRunning, TaskChanged
 
 
 def in_engine_order(history: History) -> History:
@@ -27,7 +26,7 @@ def in_engine_order(history: History) -> History:
     called_ns = [event.at_ns for event in history.of(FaultCalled)]
 
     def in_order(event: Event) -> Event:
-        if not isinstance(event, BREAKS):
+        if not isinstance(event, FAILURES):
             return event
         own_ns = clock.moment_ns(event)
         ran = [e for e in running if own_ns <= e.at_ns < event.at_ns and _same_job(e, event)]

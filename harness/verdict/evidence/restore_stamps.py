@@ -17,8 +17,7 @@ from streamquake.reports.record.checkpoint_events import (
 )
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import (
-    JobFailing,
-    JobRestarting,
+    FAILURES,
     JobRestored,
     JobRunning,
 )
@@ -84,18 +83,17 @@ def _failed_after(restored: JobRestored, history: History, clock: EngineClock) -
     """When the job failed between the stamp of a restore and its observation, if that restore had
     no failure, and that failure no restore: then the two belong together. Of a failure long after
     the stamp that is not known."""
-    failures = (JobFailing, JobRestarting)
-    steps = [e for e in history.of(*failures, JobRestored, JobRunning) if e.job == restored.job]
+    steps = [e for e in history.of(*FAILURES, JobRestored, JobRunning) if e.job == restored.job]
     steps.sort(key=clock.moment_ns)
     place = steps.index(restored)
     before, after = steps[:place], steps[place + 1 :]
     if (
         not after
-        or not isinstance(after[0], failures)
-        or (before and isinstance(before[-1], failures))
+        or not isinstance(after[0], FAILURES)
+        or (before and isinstance(before[-1], FAILURES))
     ):
         return None
     failed_ns = clock.moment_ns(after[0])
     latest_ns = min(restored.at_ns, clock.moment_ns(restored) + ANSWERED_NS)
-    ended = next((each for each in after if not isinstance(each, failures)), None)
+    ended = next((each for each in after if not isinstance(each, FAILURES)), None)
     return None if failed_ns > latest_ns or isinstance(ended, JobRestored) else failed_ns

@@ -24,6 +24,7 @@ from streamquake.reports.record.event import Event
 from streamquake.reports.record.fault_events import FaultCalled, FaultInEffect
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import (
+    FAILURES,
     JobEnded,
     JobEvent,
     JobFailing,
@@ -35,8 +36,7 @@ from streamquake.reports.record.job_events import (
 )
 from streamquake.reports.record.run_events import OutputSeen
 
-BREAKS = (JobFailing, JobRestarting)
-STEPS = (*BREAKS, JobRestored, JobRunning, JobEnded)
+STEPS = (*FAILURES, JobRestored, JobRunning, JobEnded)
 FAILED = ("FAILED", "LOST")
 """The ends of a job that were not requested."""
 RESTART_JOB = "restart_job"
@@ -198,7 +198,7 @@ def _collect_events(steps: Sequence[JobEvent], replacement: bool) -> list[_Resta
     found: list[_RestartEvents] = []
     under_way, ran = False, False
     for event in steps:
-        if isinstance(event, BREAKS):
+        if isinstance(event, FAILURES):
             if not under_way or found[-1].restored is not None:
                 found.append(_RestartEvents(first=replacement and not ran))
             found[-1].breaks.append(event)

@@ -15,6 +15,7 @@ from streamquake.harness.verdict.evidence.task_restarts import (
 )
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import (
+    FAILURES,
     JobFailing,
     JobRestarting,
     JobRunning,
@@ -23,8 +24,6 @@ from streamquake.reports.record.job_events import (
 )
 from streamquake.topologies.model import Topology
 
-FAILURES = (JobFailing, JobRestarting)
-"""The events of which a restart has one at least, unless the scheduler restarts by itself."""
 DEFAULT, SCHEDULER_MODE = "default", "scheduler-mode"
 """The scheduler that restarts a job after a failure only, and Flink's other setting that selects
 one."""
