@@ -22,9 +22,9 @@ from streamquake.cluster.engines.flink.rest import (
 from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.errors import root_cause
-from streamquake.topologies.model import Topology
+from streamquake.topologies.model import Service, Topology
 
-SCHEDULER = "jobmanager.scheduler"
+SCHEDULER, DEFAULT_SCHEDULER = "jobmanager.scheduler", "default"
 STATES = {"COMPLETED": "completed", "FAILED": "failed"}
 
 
@@ -61,14 +61,20 @@ def savepoints(cluster: LiveCluster, service: str, job: str) -> tuple[SavepointR
     return tuple(_savepoint(c) for c in sorted(listed, key=lambda c: -c["id"]))
 
 
+def scheduler_of(service: Service) -> str:
+    """The scheduler that a Flink service is configured with, in lower case; `default` where none
+    is set."""
+    return str(service.config.get(SCHEDULER, DEFAULT_SCHEDULER)).lower()
+
+
 def rescale_problem(topology: Topology, service: str) -> str | None:
     """Why a job cannot be rescaled while it runs."""
-    scheduler = str(topology.services[service].config.get(SCHEDULER, "default"))
-    if scheduler.lower() == "adaptive":
+    scheduler = scheduler_of(topology.services[service])
+    if scheduler == "adaptive":
         return None
     return (
         f"only the adaptive scheduler can change the parallelism of a running job, and {service} "
-        f"has {scheduler.lower()}; set `config: {{{SCHEDULER}: adaptive}}`"
+        f"has {scheduler}; set `config: {{{SCHEDULER}: adaptive}}`"
     )
 
 

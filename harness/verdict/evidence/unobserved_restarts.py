@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from streamquake.cluster.engines.flink.operations import SCHEDULER
+from streamquake.cluster.engines.flink.operations import DEFAULT_SCHEDULER, scheduler_of
 from streamquake.faults.schedule.event_times import stamp_ms
 from streamquake.harness.verdict.evidence.engine_clock import clock_moved
 from streamquake.harness.verdict.evidence.task_restarts import (
@@ -24,9 +24,9 @@ from streamquake.reports.record.job_events import (
 )
 from streamquake.topologies.model import Topology
 
-DEFAULT, SCHEDULER_MODE = "default", "scheduler-mode"
-"""The scheduler that restarts a job after a failure only, and Flink's other setting that selects
-one."""
+SCHEDULER_MODE = "scheduler-mode"
+"""Flink's other setting that selects a scheduler. The default one restarts a job only after a
+failure."""
 
 
 def unobserved_restarts(history: History, after_ns: int = 0) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _may_rescale_by_itself(topology: Topology) -> bool:
     return any(
         service.endpoint is not None
         or SCHEDULER_MODE in service.config
-        or str(service.config.get(SCHEDULER, DEFAULT)).lower() != DEFAULT
+        or scheduler_of(service) != DEFAULT_SCHEDULER
         for service in topology.services.values()
         if service.engine == "flink"
     )
