@@ -137,6 +137,12 @@ class TaskChanged(JobEvent, action=Action.TASK_CHANGED):
         return self.vertex, self.subtask
 
     @property
+    def deployed_ms(self) -> float:
+        """When the attempt was deployed, in milliseconds since the epoch; 0 or less before that, or
+        where it is not known."""
+        return self.start_ms or 0
+
+    @property
     def name(self) -> str:
         """The name of the vertex, or its id in a record without the name."""
         return str(self.value.get("vertex_name", self.vertex))

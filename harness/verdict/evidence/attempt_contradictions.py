@@ -44,9 +44,9 @@ def node_of(event: TaskChanged) -> str:
 def _on_two_nodes(events: Sequence[TaskChanged]) -> Iterator[str]:
     nodes: dict[tuple[int, float], str] = {}
     for event in events:
-        if not (node := node_of(event)) or (event.start_ms or 0) <= 0:
+        if not (node := node_of(event)) or event.deployed_ms <= 0:
             continue
-        first = nodes.setdefault((event.attempt, event.start_ms or 0), node)
+        first = nodes.setdefault((event.attempt, event.deployed_ms), node)
         if node != first:
             yield (
                 f"attempt {event.attempt} of {event.name} ({event.subtask}) is recorded on "

@@ -34,4 +34,4 @@ def deployed_before(
 def _start_ns(event: TaskChanged) -> int:
     """When the attempt was deployed, by the engine's clock; 0 or less before that, or where it is
     not known."""
-    return int(event.start_ms or 0) * 1_000_000
+    return int(event.deployed_ms) * 1_000_000

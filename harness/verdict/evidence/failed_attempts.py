@@ -48,7 +48,7 @@ def contradicted_failures(history: History) -> Iterator[str]:
 
 def _counted_anew(events: Sequence[TaskChanged]) -> bool:
     """Whether a subtask was deployed twice in one attempt, or after one with a higher number."""
-    deployed = list(dict.fromkeys((e.attempt, e.start_ms) for e in events if (e.start_ms or 0) > 0))
+    deployed = list(dict.fromkeys((e.attempt, e.deployed_ms) for e in events if e.deployed_ms > 0))
     numbers = [attempt for attempt, _ in deployed]
     return numbers != sorted(set(numbers))
 
@@ -63,7 +63,7 @@ def _not_reached(task: Sequence[TaskChanged], attempt: int, failure: JobFailing)
 def _left(task: Sequence[TaskChanged], attempt: int, failure: JobFailing) -> str:
     """The JobManager stamps both, and deploys the next attempt after the failure."""
     for event in task:
-        if event.attempt > attempt and 0 < (event.start_ms or 0) < (failure.failed_ms or 0):
+        if event.attempt > attempt and 0 < event.deployed_ms < (failure.failed_ms or 0):
             return f"by its stamp after attempt {event.attempt} was deployed"
     return ""
 

@@ -44,7 +44,7 @@ def _began_between(task: TaskChanged, failure: JobEvent, ran: JobRunning) -> boo
         _same_job(task, failure)
         and task.at_ns <= ran.at_ns
         and task.state == "RUNNING"
-        and (task.start_ms or 0) >= (stamp_ms(failure) or 0)
+        and task.deployed_ms >= (stamp_ms(failure) or 0)
     )
 
 

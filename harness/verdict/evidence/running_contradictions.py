@@ -27,9 +27,9 @@ def running_contradiction(
         return ""
     latest_ns = inf if until_ns is None else until_ns
     for task in history.of(TaskChanged):
-        if task.job != running.job or (task.start_ms or 0) <= 0:
+        if task.job != running.job or task.deployed_ms <= 0:
             continue
-        deployed_ns = clock.stamped_ns(task, task.start_ms)
+        deployed_ns = clock.stamped_ns(task, task.deployed_ms)
         if running.at_ns + STAMPS_S * 1e9 < deployed_ns < latest_ns:
             return (
                 f"every task was seen to run at {running.at_s:.1f} s, and {task.name} "
@@ -72,7 +72,7 @@ def _acknowledged_before(task: TaskChanged, history: History) -> Iterator[Checkp
     """The checkpoints that were triggered after an attempt had been deployed, acknowledged by it,
     and seen to complete before a change of its state."""
     for event in history.of(CheckpointCompleted):
-        later = 0 < (task.start_ms or 0) < (event.trigger_ms or 0)
+        later = 0 < task.deployed_ms < (event.trigger_ms or 0)
         if event.job == task.job and later and event.at_ns < task.at_ns:
             parts = event.subtasks or ()
             if any((part["vertex"], part["subtask"]) == task.place for part in parts):

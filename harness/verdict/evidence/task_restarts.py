@@ -137,7 +137,7 @@ def survivors_unsampled(
             return task.watched_until_ns <= after_ns
         samples = running.get(f"{task.name}/{task.subtask}")
         if samples is None:
-            return _start_ms(task.before) > 0
+            return task.before.deployed_ms > 0
         at_ns = _with_value(samples).at_s * 1e9
         return len(at_ns) > 0 and float(at_ns.max()) <= after_ns
 
@@ -183,9 +183,9 @@ def _new_attempts(
     before: TaskChanged, later: Iterable[TaskChanged]
 ) -> tuple[tuple[TaskChanged, ...], ...]:
     found: list[tuple[TaskChanged, ...]] = []
-    attempt, start_ms = before.attempt, _start_ms(before)
+    attempt, start_ms = before.attempt, int(before.deployed_ms)
     for event in later:
-        now_ms = _start_ms(event)
+        now_ms = int(event.deployed_ms)
         deployed_again = now_ms > 0 and start_ms > 0 and now_ms != start_ms
         if event.attempt != attempt or deployed_again:
             found.append(())
@@ -194,11 +194,6 @@ def _new_attempts(
             found[-1] = (*found[-1], event)
         attempt, start_ms = event.attempt, now_ms if now_ms > 0 else start_ms
     return tuple(found)
-
-
-def _start_ms(event: TaskChanged) -> int:
-    """When the attempt was deployed, epoch ms; 0 or less before that, or where it is not known."""
-    return int(event.start_ms or 0)
 
 
 def _with_duration(

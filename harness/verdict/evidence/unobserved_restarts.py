@@ -3,7 +3,7 @@ or began one, and the rest of them is not recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from streamquake.cluster.engines.flink.operations import DEFAULT_SCHEDULER, scheduler_of
@@ -93,7 +93,8 @@ def restarted_without_failure(history: History, topology: Topology) -> Iterator[
 
 def _without_failure(task: SubtaskHistory, own: History) -> str | None:
     """A message for the first new attempt of a subtask that no failure of the job explains."""
-    deployed = [(each, _deployed_ms(each)) for each in ((task.before,), *task.attempts)]
+    attempts = ((task.before,), *task.attempts)
+    deployed = [(each, max(event.deployed_ms for event in each)) for each in attempts]
     known = [(attempt, at_ms) for attempt, at_ms in deployed if at_ms > 0]
     for (former, former_ms), (attempt, at_ms) in pairwise(known):
         since_ns, until_ns = former[0].at_ns, attempt[0].at_ns
@@ -106,11 +107,6 @@ def _without_failure(task: SubtaskHistory, own: History) -> str | None:
                 "failure of its job is recorded since its attempt before"
             )
     return None
-
-
-def _deployed_ms(attempt: Sequence[TaskChanged]) -> float:
-    """When an attempt was deployed, epoch ms; 0 where it was not, or is not known."""
-    return max((event.start_ms or 0 for event in attempt), default=0)
 
 
 def _may_rescale_by_itself(topology: Topology) -> bool:
